@@ -306,8 +306,8 @@ def _judge_minutes_a_day(
 ) -> ReadingTimeVerdict:
     learner, facts = ctx.learner, LearnerFacts(ctx.study_day)
     reading_route = find_planned_route(ctx)
-    today = sum(page.minutes for task in plan.tasks for page in task.unread_pages) if plan else 0
-    if plan and not today and (coming := build_next_day_list(ctx)) and coming.route:
+    todays = {page.slug for task in plan.tasks for page in task.unread_pages} if plan else set()
+    if plan and not todays and (coming := build_next_day_list(ctx)) and coming.route:
         reading_route = coming.route
     if learner.id:
         facts = load_learner_facts(ctx.db, learner, ctx.course, ctx.study_day)
@@ -321,6 +321,7 @@ def _judge_minutes_a_day(
         unread = list_unread_pages(course_facts, facts, counted)
         begun_count, needed = sum(p.is_rest for p in unread), round(sum(p.minutes for p in unread))
         unread_count = len(unread) - begun_count
+        today = sum(p.minutes for p in unread if p.slug in todays)
         by_route[counted] = ReadingTimeVerdict(
             unread_count, begun_count, counted, needed, today + later, today
         )

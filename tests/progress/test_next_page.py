@@ -293,6 +293,33 @@ def test_an_unfinished_placement_test_changes_no_list_and_names_no_pages(reader:
     assert reader.load_list().tasks == stored
 
 
+VERDICTS = (
+    "Some pages may not fit",
+    "The essentials of every page fit",
+    "There is time for the essentials of every page",
+    "Every page fits",
+    "There is time for every page",
+)
+
+
+def rank_verdict(plan: str) -> int:
+    return next(n for n, words in enumerate(VERDICTS) if words in plan)
+
+
+@pytest.mark.parametrize("minutes", [28, 34, 40])
+def test_reading_what_is_on_the_list_never_makes_the_verdict_worse(app: FastAPI, minutes: int):
+    browser = TestClient(app, follow_redirects=False)
+    browser.post("/plan", data={"exam_day": "2026-07-03", "minutes_a_day": str(minutes)})
+    browser.post("/concepts/dpu/readings")
+    before = rank_verdict(read_plan(browser))
+    todo = browser.get("/").text.partition('class="todo"')[2]
+    while page := re.search(r'href="(/concepts/[\w-]+)[^"]*" data-key="c"', todo):
+        browser.post(f"{page[1]}/readings")
+        after = rank_verdict(read_plan(browser))
+        assert after >= before
+        before, todo = after, browser.get("/").text.partition('class="todo"')[2]
+
+
 def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
     browser, ranks = TestClient(app, follow_redirects=False), []
     shortened = set()
@@ -300,14 +327,7 @@ def test_more_minutes_never_make_the_verdict_worse(app: FastAPI):
         form = {"exam_day": "2026-06-25", "minutes_a_day": str(minutes), "page": "plan"}
         assert browser.post("/plan", data=form).headers["location"] == "/plan?kept=yes"
         plan = read_plan(browser)
-        verdicts = (
-            "Some pages may not fit",
-            "The essentials of every page fit",
-            "There is time for the essentials of every page",
-            "Every page fits",
-            "There is time for every page",
-        )
-        ranks.append(next(n for n, words in enumerate(verdicts) if words in plan))
+        ranks.append(rank_verdict(plan))
         shortened |= {ranks[-1]} if ", their essentials" in plan else set()
     assert ranks == sorted(ranks)
     assert ranks[0] == 0
