@@ -155,7 +155,7 @@ class ConfidenceLevel:
 # If answers are scored by confidence, “think so” pays from 67% right and “sure” from
 # 80%. Below that is a guess, down to one choice in four.
 CONFIDENCE_LEVELS = (
-    ConfidenceLevel("Guess", "under 67%", 0.25, 0.67),
+    ConfidenceLevel("Guess", "25 to 66%", 0.25, 0.67),
     ConfidenceLevel("Think so", "67 to 79%", 0.67, 0.80),
     ConfidenceLevel("Sure", "80% or more", 0.80, 1.0),
 )

@@ -647,8 +647,19 @@ _REVIEW_DAYS = (
     select(LOG.c.card, func.count(LOG.c.study_day.distinct())).where(*_rated).group_by(LOG.c.card)
 )
 _COUNT_STARTED_CARDS = select(func.count(LOG.c.card.distinct())).where(*_rated)
-_COUNT_RECALLED_CARDS = select(func.count(LOG.c.card.distinct())).where(
-    *_rated, LOG.c.rating > 1, LOG.c.recall.is_not(None)
+_card_and_day = LOG.c.card, LOG.c.study_day
+_RATED = (
+    select(
+        *_card_and_day,
+        LOG.c.rating,
+        func.row_number().over(partition_by=_card_and_day, order_by=LOG.c.id).label("nth_of_day"),
+        func.min(LOG.c.study_day).over(partition_by=LOG.c.card).label("first_day"),
+    )
+    .where(*_rated)
+    .subquery()
+)
+_COUNT_RECALLED_CARDS = select(func.count(_RATED.c.card.distinct())).where(
+    _RATED.c.rating > 1, _RATED.c.nth_of_day == 1, _RATED.c.study_day > _RATED.c.first_day
 )
 
 
@@ -664,5 +675,8 @@ def count_started_cards(db: Session, learner_id: int) -> int:
 
 
 def count_recalled_cards(db: Session, learner_id: int) -> int:
-    """Return how many cards were ever recalled after their first steps. Reads the whole log."""
+    """Return how many cards were ever recalled at first sight on a day after their first one.
+
+    Reads the whole log.
+    """
     return db.connection().scalar(_COUNT_RECALLED_CARDS, {"learner": learner_id}) or 0

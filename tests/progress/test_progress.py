@@ -168,7 +168,7 @@ def test_calibration_shows_share_count_and_range(rosa: TestClient, past: Past):
 
     rows = table(page, "Right answers by certainty")
     assert rows["Sure"] == ["80% or more", "93 of 118, 79%", "72% to 84%"]
-    assert rows["Guess"] == ["under 67%", "1 of 3", "too few"]
+    assert rows["Guess"] == ["25 to 66%", "1 of 3", "too few"]
     assert "25 answers you were sure of were wrong." in page
 
 
