@@ -881,7 +881,7 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
 ):
     learner = session.exec(select(Learner.id)).one() or 0
     session.commit()
-    words = "missed questions wait as new cards, a few a day."
+    words = "questions that you missed or left blank wait as new cards, a few a day."
 
     def miss(questions: list[str]) -> None:
         cards = [CardToAdd(build_question_card_id(item)) for item in questions]
@@ -893,7 +893,9 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     assert "missed question" not in text_of(reader, "/flashcards?task=review")
     first, *others = [*course.questions][:12]
     miss([first])
-    assert "1 missed question waits as a new card." in text_of(reader, "/flashcards?task=review")
+    assert "1 question that you missed or left blank waits as a new card." in text_of(
+        reader, "/flashcards?task=review"
+    )
     miss(others)
     assert f"12 {words}" in text_of(reader, "/flashcards?task=review")
 
@@ -913,8 +915,9 @@ def test_the_end_of_the_cards_says_how_many_missed_questions_wait(
     learned = session.exec(select(Learner)).one()
     learned.exam_day = (clock.now.date() + dt.timedelta(days=2)).isoformat()
     session.commit()
-    assert "11 missed questions won\N{RIGHT SINGLE QUOTATION MARK}t come" in text_of(
-        reader, "/flashcards?task=review"
+    assert (
+        "11 questions that you missed or left blank won\N{RIGHT SINGLE QUOTATION MARK}t"
+        in text_of(reader, "/flashcards?task=review")
     )
 
 

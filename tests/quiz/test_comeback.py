@@ -60,7 +60,10 @@ def test_a_partly_right_choice_says_what_was_chosen(
     told = " ".join(html.replace("\xa0", " ").split())
 
     assert "You chose 2 of the 2 right options and 1 wrong one." in told
-    assert "75%: you judged 3 of the 4 options right. It is on your missed list." in told
+    assert (
+        "75% right: your decision is right for 3 of the 4 options. It is on your missed list."
+        in told
+    )
     assert "of the points" not in told
 
 

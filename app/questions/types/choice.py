@@ -471,7 +471,7 @@ class MultipleChoiceType(ChoiceType):
         if credit_rule == "each":
             boxes = len(answer.options)
             judged = boxes - len(right ^ chosen_keys)
-            return f"you judged {judged} of the {boxes} options right"
+            return f"your decision is right for {judged} of the {boxes} options"
         if credit_rule in {"", "off"}:
             return "only the whole answer counts"
         return f"{len(right & chosen_keys)} right less {len(chosen_keys - right)} wrong, of {len(right)}"
