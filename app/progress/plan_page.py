@@ -32,6 +32,7 @@ from app.progress.study_record import DayState, StudyRecord, find_day_state, loa
 from app.quiz.next_steps import build_task_views
 from app.study_plan.cards import compute_last_day_for_new_cards
 from app.study_plan.day_list import (
+    MOST_NEEDED_IF_FINISHED,
     TaskProgress,
     compute_reading_minutes_after_today,
     list_unread_pages,
@@ -219,10 +220,6 @@ def _build_plan_day(
     return PlanDay(day, state, minutes, record.describe_unfinished_list(day))
 
 
-# As a multiple of the minutes for reading, which are rather too few. Of simulated learners with 7 to
-# 24 days who finish each list, those who need up to 1.2 times as much read every page, those who need
-# 1.4 times don't. With 60 days of 20 minutes even 1.6 times is read.
-_MOST_NEEDED_IF_FINISHED = 1.25
 _MOST_SUGGESTED_MINUTES = 240  # a day
 
 
@@ -269,7 +266,7 @@ class ReadingTimeVerdict:
     def available_minutes_if_lists_finished(self) -> float:
         """The minutes for pages of a learner who finishes each list."""
         later = self.available_minutes - self.minutes_left_on_todays_list
-        return self.minutes_left_on_todays_list + _MOST_NEEDED_IF_FINISHED * later
+        return self.minutes_left_on_todays_list + MOST_NEEDED_IF_FINISHED * later
 
     @property
     def fitting_page_count(self) -> int:

@@ -138,14 +138,10 @@ def describe_count_of_results_in_range(outcomes: Iterable[PredictionOutcome]) ->
 
 
 class ScoreChange(NamedTuple):
-    """By how many points the score differs from that of `first_day_text`; "" for none yet.
-
-    It `has_just_risen` if it is higher than on the study day before.
-    """
+    """By how many points the score differs from that of `first_day_text`; "" for none yet."""
 
     points: int = 0
     first_day_text: str = ""
-    has_just_risen: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,9 +155,10 @@ class ScoreTrend:
         if len(self.predictions_oldest_first) < 2:
             return ScoreChange()
         first = self.predictions_oldest_first[0]
-        scores = [round(score.expected_right_answers) for score in self.predictions_oldest_first]
-        points = scores[-1] - scores[0]
-        return ScoreChange(points, format_short_date(first.day), scores[-1] > scores[-2])
+        points = round(self.predictions_oldest_first[-1].expected_right_answers) - round(
+            first.expected_right_answers
+        )
+        return ScoreChange(points, format_short_date(first.day))
 
 
 def build_score_trend(

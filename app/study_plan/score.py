@@ -46,8 +46,7 @@ _PEER_ANSWERS = 0.25
 _DAMPING = 0.6  # questions differ in difficulty, so one answer says less
 _DRIFT = 0.003  # variance that the level gains each day
 _PAGE_VARIANCE = 0.3  # of a page around its objective, in logits²
-_PAGE_SCALE = 1 / math.sqrt(1 + math.pi * _PAGE_VARIANCE / 8)
-"""Averages the chance over pages, so that an answer and the score mean the same one."""
+_PAGE_SCALE = 1 / math.sqrt(1 + math.pi * _PAGE_VARIANCE / 8)  # averages the chance over pages
 _MODEL_SD = 1.3  # points by which the model itself is off
 _NINE_IN_TEN = 1.645
 _REVIEWED = 0.95  # mean recall of a card between its reviews

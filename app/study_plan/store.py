@@ -32,8 +32,7 @@ from app.study_plan.facts import (
 )
 from app.study_plan.score import ScoreEstimate
 
-RULE = "logistic-2"
-"""Names this computation of the score in the log; a changed one gets a new name."""
+RULE = "logistic-2"  # names this computation of the score in the log; a changed one has a new name
 _READING, _RUN = TABLES["reading"], TABLES["practice_run"]
 _LIST, _PREDICTION = TABLES["day_list"], TABLES["prediction"]
 _LISTS, _ESTIMATES = TypeAdapter(DayList), TypeAdapter(ScoreEstimate)

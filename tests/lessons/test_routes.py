@@ -368,7 +368,7 @@ def test_full_pages_that_do_not_fit_are_read_short(course: Course):
         calendar = PlanCalendar(day, exam_day=day + dt.timedelta(days=days))
         readings = [ReadingFact(page, 0.1, day - dt.timedelta(days=1), 0) for page in begun]
         learner = LearnerFacts(day, readings=readings)
-        return choose_route(course_facts, learner, calendar, minutes / 4, "auto")
+        return choose_route(course_facts, learner, calendar, minutes / 2, "auto")
 
     assert route(3) == "short"
     assert route(30) == "full"

@@ -468,7 +468,7 @@ def test_a_mock_exam_taken_before_the_plan_was_changed_is_noted_on_its_own_day_a
     plan = text_of(reader, saved)
     calendar, _, mocks = plan.partition('id="mocks"')
 
-    assert "Saved. 1 mock exam fits before Tuesday, June 30, on new dates: Sunday, June 28." in plan
+    assert "Saved. 1 mock exam fits before Tuesday, June 30, now on Sunday, June 28." in plan
     assert calendar.count("mock exam taken on") == 0  # as it would be for June 18, its planned day
     assert re.search(r"Sunday, June 14</span> <span[^>]*>taken<", mocks)
     assert mocks.count("Move the mock exam of") == 1
@@ -713,7 +713,7 @@ def test_a_changed_plan_is_said_to_be_saved_with_its_mock_exams(reader: TestClie
 
     for exam_day, words in (
         ("2026-07-03", "Saved. 3 mock exams fit before Friday, July 3."),
-        ("2026-06-19", "June 19, on new dates: Saturday, June 13; Wednesday, June 17."),
+        ("2026-06-19", "June 19, now on Saturday, June 13; Wednesday, June 17."),
         ("2026-06-19", "Saved. 2 mock exams fit before Friday, June 19."),
         ("2026-06-15", "Saved. 1 mock exam fits before Monday, June 15."),  # that of June 13 stays
         ("2026-06-12", "Saved. No mock exam fits before Friday, June 12."),

@@ -53,10 +53,11 @@ def a_list(
     learner: LearnerFacts,
     calendar: PlanCalendar = CALENDAR,
     minutes: float = 30,
+    length: PageLength = "auto",
 ) -> DayList:
     estimate = estimate_score(course_facts, learner)
     return make_day_list(
-        course_facts, learner, calendar, estimate, day_minutes=minutes, seed="rosa"
+        course_facts, learner, calendar, estimate, day_minutes=minutes, length=length, seed="rosa"
     )
 
 
@@ -161,7 +162,7 @@ def test_a_long_page_takes_the_time_of_new_cards(course_facts: CourseFacts) -> N
     learner = LearnerFacts(DAY, readings=[one for one in read if one.page != longest.slug])
     exam = DAY + dt.timedelta(days=60)
 
-    made = a_list(course_facts, learner, PlanCalendar(DAY, exam), minutes=20)
+    made = a_list(course_facts, learner, PlanCalendar(DAY, exam), minutes=20, length="full")
 
     assert [page.slug for page in pages_on(made)] == [longest.slug]
     assert len(task_of(made, "new").cards) < 5
