@@ -31,7 +31,7 @@ from app.study_plan.score import ScoreEstimate
 from app.study_plan.store import load_answers_misses_and_pace
 from app.web.formatting import (
     format_percent,
-    format_points,
+    format_points_rounded,
     format_short_date,
 )
 from app.widgets.bar_charts import ScoreRange, draw_score_range
@@ -185,7 +185,7 @@ def _build_prediction_row(
         if prediction
         else "",
         prediction_day_text=format_short_date(prediction.day) if prediction else "",
-        result=f"{format_points(result.score)} of {result.question_count}",
+        result=f"{format_points_rounded(result.score)} of {result.question_count}",
         verdict=_compare_result_with_prediction(outcome),
     )
 

@@ -90,17 +90,22 @@ def build_first_visit_offer(
     )
 
 
+_LEAST_BAR_SHARE = 0.05  # of the drawing, for a task of a minute
+
+
 def draw_task_progress_in_minutes(plan: StudyPlan) -> Markup:
     """Draw the minutes of the list: a bar for each task, filled as far as it is done."""
     parts = [(plan.placement_minutes, 0.0)]
     parts += [(task.task.minutes, task.minutes_left) for task in plan.tasks]
-    total = sum(minutes for minutes, _ in parts) or 1
+    parts = [(minutes, minutes_left) for minutes, minutes_left in parts if minutes]
+    # On a phone, less of the width can't be seen beside its edges.
+    least = _LEAST_BAR_SHARE * sum(minutes for minutes, _ in parts)
+    total = sum(max(minutes, least) for minutes, _ in parts) or 1
     marks, x = [], 0.0
     for minutes, minutes_left in parts:
-        width = 100 * minutes / total
-        done_width = width - 100 * minutes_left / total
-        if width:
-            marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
+        width = 100 * max(minutes, least) / total
+        done_width = width * (1 - minutes_left / minutes)
+        marks.append(draw_rect_in_percent("bg", x, 0, width, 10))
         if done_width:
             marks.append(draw_rect_in_percent("won", x, 0, done_width, 10))
         x += width
