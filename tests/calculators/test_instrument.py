@@ -98,6 +98,18 @@ def test_a_rack_shows_the_power_that_it_is_assumed_to_have(typed: str, usual: st
     assert (field.value, field.value_if_empty, field.unit) == ("", usual, "kW")
 
 
+def test_the_write_bandwidth_that_counts_while_none_is_typed_is_shown():
+    storage = require_estimate("storage")
+
+    def usual(**typed: str) -> str:
+        return fields_by_name(build_calculator_form(storage, typed))[
+            "write_bandwidth"
+        ].value_if_empty
+
+    assert usual() == "100"
+    assert usual(save_within="60 s") == "16.5"  # 70.55 billion parameters of 14 bytes in a minute
+
+
 def test_a_new_result_tells_the_form_what_its_empty_fields_stand_for(client, subtests):
     for address, typed, told in (
         ("serving-capacity/result", "model=llama-3.1-8b", 'tensor_parallel" data-usual="1"'),

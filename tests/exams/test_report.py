@@ -1,6 +1,7 @@
 """A report adds up what was marked and says how sure the sum is."""
 
 import dataclasses
+import datetime as dt
 import json
 import re
 from collections import defaultdict
@@ -215,6 +216,20 @@ def test_a_report_names_the_page_of_a_missed_question_that_the_next_list_begins_
         report = rosa.get(f"{sitting}/report").text
         assert f'href="/concepts/{question.topic}">Read</a>' in report
         assert "0 of 1 point in what you answered" in report.replace("\xa0", " ")
+
+
+def test_a_report_on_the_eve_of_the_exam_names_no_page(
+    rosa: TestClient, course: Course, session: Session, clock: Clock
+) -> None:
+    exam = clock.now.date() + dt.timedelta(days=2)
+    rosa.post("/plan", data={"exam_day": exam.isoformat(), "minutes_a_day": "30"})
+    sitting = begin(rosa)
+    save(rosa, sitting, 1, answer=_single(course, session)[1])
+    finish(rosa, sitting)
+
+    assert ">Read</a>" in rosa.get(f"{sitting}/report").text
+    clock.tick(days=1)
+    assert ">Read</a>" not in rosa.get(f"{sitting}/report").text
 
 
 def test_a_report_names_the_page_with_most_missed_once_all_are_read(

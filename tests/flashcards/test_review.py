@@ -5,9 +5,10 @@ import datetime as dt
 import re
 
 import pytest
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from app.database.tables import CardStateRow, Learner, Review
+from app.spaced_repetition.review_log import count_recalled_cards
 from tests.conftest import Clock
 from tests.flashcards.conftest import count_left, fields, shown
 from tests.flashcards.course import EditableLiveCourse, cards_of
@@ -233,6 +234,18 @@ def test_no_new_cards_are_offered_after_the_list_when_the_exam_is_near(hands) ->
 
     assert "More, if you like" in pages["far"]
     assert "More, if you like" not in pages["near"]
+
+
+def test_a_card_is_recalled_by_its_first_rating_of_a_later_day(
+    hands, session: Session, clock: Clock
+) -> None:
+    learner, address = None, "/flashcards?card=weights-1"
+    for days, rating, recalled in ((0, 3, 0), (0, 3, 0), (1, 1, 0), (0, 3, 0), (1, 3, 1)):
+        clock.tick(days=days, minutes=11)
+        hands.grade(rating, address)
+        learner = learner or session.exec(select(Learner.id)).one()
+        session.rollback()
+        assert count_recalled_cards(session, learner) == recalled, (days, rating)
 
 
 def test_grades_whose_intervals_the_exam_shortens_are_named(hands, clock: Clock) -> None:

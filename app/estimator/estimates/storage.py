@@ -146,7 +146,7 @@ class StorageInputs:
         limits=(1e6, 1e15),
         help="What the storage takes from all nodes together. Left empty, it's the rate that saves "
         "within the time a save may take; without such a time, 100 GB/s.",
-        compute_usual_value=_usual_write_bandwidth,
+        compute_usual_value=lambda inputs: float(f"{_usual_write_bandwidth(inputs):.3g}"),
         term="parallel-file-system",
     )
     read_bandwidth: float = _STORAGE.declare_input_field(
