@@ -228,7 +228,7 @@ def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Sessio
     assert "Only what you missed" in report
     assert "expected score</a> stays as it was" in report
     assert (
-        "expected score</a> may differ: it leaves out blanks, and counts pages, cards"
+        "expected score</a> ignores blanks and also uses your pages, cards and earlier answers, so it may differ."
         in " ".join(rosa.get(f"{first}/report").text.split())
     )
 
